@@ -14,13 +14,10 @@ def new_name(known: Verdict, new: Verdict, parameters: IncidentParameters) -> st
 
     Its switches may have turned out to be of another tier, or routes learnt since then tell it from
     another member of its tie set, which is the culprit; or it is by far the less likely one of two
-    rivals; or more routes are traced by now, and of what they leave open another one fits best.
+    rivals.
     """
     less_likely = new.confidence > parameters.far_likelier * new.confidence_in(known.component)
     if known.component in {*new.rivals, *new.undecided} and less_likely:
-        return new.component
-    left_open = known.component in new.possible and new.component in known.possible
-    if left_open and more_traced(known, new):
         return new.component
     if known.component in new.tied or device(new.component) not in known.tied_devices:
         return None
@@ -66,11 +63,14 @@ def narrower(new: Verdict, known: Verdict) -> bool:
     return sure and {*new.tie_set} < {*known.tie_set}
 
 
-def more_traced(known: Verdict, new: Verdict) -> bool:
-    """Whether a lesser share of the paths that speak is untraced than when it was written."""
+def fits_better(known: Verdict, new: Verdict) -> str | None:
+    """What fits best of the components that untraced routes leave open, where a lesser share of the
+    paths that speak is untraced than when the incident was written; None: it keeps its name."""
     if known.untraced is None or new.untraced is None:
-        return False
-    return new.untraced.paths * known.untraced.of < known.untraced.paths * new.untraced.of
+        return None
+    left_open = known.component in new.possible and new.component in known.possible
+    less = new.untraced.paths * known.untraced.of < known.untraced.paths * new.untraced.of
+    return new.component if left_open and less else None
 
 
 def better_traced(known: Verdict, new: Verdict) -> bool:

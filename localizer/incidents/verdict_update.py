@@ -65,10 +65,13 @@ class VerdictUpdate:
             due and _moved(tracked, verdict) >= parameters.moved,
             better and issue_type_update.differs(known, verdict),
         )
+        renamed = tie_set_update.new_name(known, verdict, parameters)
+        if renamed is None and due:  # routes are learnt second by second
+            renamed = tie_set_update.fits_better(known, verdict)
         return cls(
             worse=worse, witnessed=known.lone_witness and not verdict.lone_witness, better=better,
             outgrown=parents.outgrows(tracked, verdict, incidents, parameters),
-            renamed=tie_set_update.new_name(known, verdict, parameters),
+            renamed=renamed,
             relocated=tracked.relocated and {*verdict.tie_set} != {*known.tie_set},
             other=any(other),
         )  # fmt: skip
