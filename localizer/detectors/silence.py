@@ -77,11 +77,12 @@ class HostStates:
     """(H,) state of each host at the end of a second.
 
     silent    not seen for ``silent_s``, or said goodbye
-    doubtful  not seen for ``doubtful_s``
+    doubtful  not seen for ``doubtful_s``, or its first heartbeat is yet to come
     starved   its heartbeats show that its CPU is withheld
     late      most of its newest heartbeats show late timers
-    back      silent until ``back_s`` ago: its return says nothing about the network
-    short     silent within the length of a window: its windows are shorter than those before
+    back      silent, or yet to start, until ``back_s`` ago: its return says nothing about the
+              network
+    short     so within the length of a window: its windows are shorter than those before
     """
 
     silent: Bool
@@ -111,6 +112,10 @@ def host_states(
     if hosts.heartbeats:  # a host that never sent one is not known to be able to
         never = np.array([code not in hosts.heartbeats for code in range(count)], bool)
         silent[never] = doubtful[never] = False
+    # Heartbeats arrive ahead of the watermark: an agent whose first one is known by now is not
+    # gone, it has yet to start.
+    starting = silent & np.isinf(age)
+    silent[starting] = False
     for code in hosts.goodbyes:
         silent[code] = True
     starved = np.zeros(count, bool)
@@ -120,7 +125,7 @@ def host_states(
     _update_late(hosts, now, silent, parameters)
     late = np.zeros(count, bool)
     late[list(hosts.late)] = True
-    for code in np.flatnonzero(silent).tolist():
+    for code in np.flatnonzero(silent | starting).tolist():
         hosts.last_silent[code] = second
     back, short = np.zeros(count, bool), np.zeros(count, bool)
     for code, last_s in list(hosts.last_silent.items()):

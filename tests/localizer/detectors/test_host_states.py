@@ -51,3 +51,12 @@ def test_heartbeats_far_ahead_of_the_panes_do_not_make_a_host_look_silent() -> N
     state = host_states(activity, 105)
     assert not state.silent[0]
     assert not state.doubtful[0]
+
+
+def test_an_agent_whose_first_heartbeat_is_yet_to_come_has_not_fallen_silent() -> None:
+    """Heartbeats arrive ahead of the watermark. Its time-outs wait, as those of a late one do."""
+    activity = hosts(("a", 101.5), ("b", 99.5))
+    state = host_states(activity, 99)
+    assert (state.silent[0], state.doubtful[0], state.doubtful[1]) == (False, True, False)
+    state = host_states(activity, 101)
+    assert (state.silent[0], state.doubtful[0], state.back[0]) == (False, False, True)

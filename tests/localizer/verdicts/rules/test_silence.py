@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from builders.clusters import FINE, Cluster, Second, Weather, newest, observe
+from builders.clusters import FINE, START_S, Cluster, Second, Weather, newest, observe
 
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
@@ -102,6 +102,21 @@ def test_the_decision_table_of_silence_names_the_culprit(
     beats: dict[str, dict[str, Any]], weather: Weather, verdict: set[tuple[str, str]]
 ) -> None:
     assert names(reported(weather, beats)) == verdict
+
+
+@pytest.mark.parametrize("ahead_s", [0, 2, 4])
+def test_an_agent_that_starts_after_the_others_is_not_down_before(ahead_s: int) -> None:
+    """Its first heartbeats are known when the seconds before them are judged."""
+    localizer, found = Localizer(topology=CLUSTER.topology), []
+    for at in range(30):
+        down = at < BREAKS_AT
+        weather = gone(HOST, REFUSED) if down else (lambda p, at: FINE)
+        time_ns = int((START_S + at + ahead_s + 0.9) * 1e9)
+        heard = ALIVE if at + ahead_s >= BREAKS_AT else DEAD_AGENT
+        beats = [{"node_sn": n, "time": time_ns} for n in heard]
+        second = CLUSTER.second(at, weather, beats=beats)
+        found += observe(localizer, second).incidents
+    assert names(newest(found)) == set()
 
 
 def late_in(seconds: set[int], until: int) -> list[Incident]:
