@@ -57,9 +57,22 @@ def use(app: faust.App, fetch_wait_ms: int) -> None:
             It is not where retention has deleted that message, until the broker has said where the
             partition begins now. What Faust does then ends the worker (an assertion of aiokafka).
             """
-            assignment = self._ensure_consumer()._subscription.subscription.assignment  # noqa: SLF001
-            state = assignment and assignment.state_value(driver.ensure_aiokafka_TP(tp))
+            state = self._assigned(tp)
             return state is None or state.has_valid_position
+
+        def highwater(self, tp: Any) -> int | None:
+            """Where a partition ended at the last fetch; None: not known, or not assigned any more.
+
+            A stage may ask before it is told that a rebalance has begun. What Faust does then ends
+            the worker (an assertion of aiokafka).
+            """
+            state = self._assigned(tp)
+            return None if state is None else state.highwater
+
+        def _assigned(self, tp: Any) -> Any:
+            """What aiokafka knows of an assigned partition; None of others."""
+            assignment = self._ensure_consumer()._subscription.subscription.assignment  # noqa: SLF001
+            return assignment and assignment.state_value(driver.ensure_aiokafka_TP(tp))
 
         def _log_slow_processing_commit(self, msg: str, tp: Any, *args: Any) -> None:
             consumer: Any = self.consumer

@@ -185,6 +185,34 @@ def test_a_reader_that_retention_has_overtaken_does_not_end_the_worker(
         asyncio.run(story())
 
 
+def test_a_stage_that_asks_when_a_rebalance_has_begun_does_not_end_the_worker() -> None:
+    """The client takes the partitions away before the stages are told so."""
+
+    async def story() -> None:
+        broker = EmbeddedBroker()
+        headers, value = heartbeat(START_S)
+        broker.produce(topics.WINDOWS.name, "f1", headers, value)
+        assert broker.flush() == 0
+        worker = StreamWorker(
+            StreamConfig(broker.bootstrap, fetch_wait_ms=20, kafka={"log_level": 2})
+        )
+        try:
+            await worker.start()
+            await localized(worker, 1)
+            consumer, tp = worker.app.consumer, more_to_come(worker)
+            assert consumer.highwater(tp) == 2
+            subscription = consumer._thread._consumer._subscription.subscription  # noqa: SLF001
+            assignment = subscription.assignment
+            subscription._assignment = None  # noqa: SLF001 — what aiokafka does first of all
+            await worker.localize.tick()
+            assert consumer.highwater(tp) is None
+            subscription._assignment = assignment  # noqa: SLF001
+        finally:
+            await worker.stop()
+
+    asyncio.run(story())
+
+
 class Consumer(mode.Service):
     """Delivers messages to a queue of one place."""
 
