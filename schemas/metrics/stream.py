@@ -35,7 +35,7 @@ STREAM_MESSAGES: Final = Metric(
 )  # fmt: skip
 STREAM_MISSING: Final = Metric(
     "skh_stream_missing_messages_total", "counter",
-    "Messages that the broker deleted before the stream worker read them (gaps in offsets)",
+    "Messages that did not reach the stream worker (gaps in offsets), as those deleted before",
     ("topic",),
 )  # fmt: skip
 STREAM_REPEATED: Final = Metric(

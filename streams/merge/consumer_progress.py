@@ -38,8 +38,8 @@ async def no_end_offsets(partitions: Collection[int]) -> dict[int, int]:
 class ConsumerProgress:
     """Offsets of one topic in one assignment.
 
-    missing    messages that the broker no longer had: gaps in the offsets, and between the
-               committed offset and the first one; only rises [count]
+    missing    messages that have not come: gaps in the offsets, and between the committed offset
+               and the first one, as where the broker no longer had them; only rises [count]
     refreshes  times that ``refresh`` was answered; only rises [count]
     """
 
@@ -53,6 +53,7 @@ class ConsumerProgress:
         self._high_watermark = high_watermark
         self._query_end_offsets = query_end_offsets
         self._ranges: dict[int, UnreadRange] | None = None
+        self._first: dict[int, int] = {}  # offset of each partition's first message
         self._positions: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._unanswered: set[int] = set()  # the broker did not answer where they end
@@ -70,6 +71,8 @@ class ConsumerProgress:
             if self._ranges is None and assignment == self._assignments:
                 self._ranges = ranges
                 self.missing += sum(each.deleted for each in ranges.values())
+                for partition, offset in self._first.items():
+                    self._count_skipped(partition, offset)
 
     def record(self, partition: int, offset: int) -> bool:
         """Record a message; True when a reading begins: its first message, or an earlier offset."""
@@ -78,6 +81,9 @@ class ConsumerProgress:
             self._caught_up = self._refreshed = False
         if expected is not None:
             self.missing += max(0, offset - expected)
+        else:
+            self._first[partition] = offset
+            self._count_skipped(partition, offset)
         self._positions[partition] = offset + 1
         self._advanced.add(partition)
         self._unanswered.discard(partition)
@@ -151,10 +157,16 @@ class ConsumerProgress:
         self._ranges = None
         self._assignments += 1
         self._caught_up = self._refreshed = False
+        self._first.clear()
         self._positions.clear()
         self._ends.clear()
         self._unanswered.clear()
         self._advanced.clear()
+
+    def _count_skipped(self, partition: int, first: int) -> None:
+        """Count what its first message has left out, if it is known where it was to begin."""
+        if self._ranges is not None and partition in self._ranges:
+            self.missing += max(0, first - self._ranges[partition].start)
 
     def _range(self, partition: int) -> UnreadRange:
         return (self._ranges or {}).get(partition, UnreadRange(0, 0))

@@ -14,6 +14,7 @@ from mode.services import WaitResults
 
 from schemas.limits import LIMITS
 from streams.kafka.faust_client import header_names, membership
+from streams.kafka.faust_client.seek import SeekingConsumer, SeekingThread
 
 
 class _Uncommitted(NamedTuple):
@@ -38,7 +39,7 @@ def use(app: faust.App, fetch_wait_ms: int) -> None:
     header_names.tolerate()
     membership.use()
 
-    class Thread(driver.AIOKafkaConsumerThread):
+    class Thread(SeekingThread):
         def _create_worker_consumer(self, transport: Any) -> Any:
             consumer = super()._create_worker_consumer(transport)
             consumer._fetch_max_wait_ms = fetch_wait_ms  # noqa: SLF001 — Faust passes a constant
@@ -60,7 +61,7 @@ def use(app: faust.App, fetch_wait_ms: int) -> None:
             state = self._assigned(tp)
             return state is None or state.has_valid_position
 
-        def highwater(self, tp: Any) -> int | None:
+        def highwater(self, tp: Any) -> Any:
             """Where a partition ended at the last fetch; None: not known, or not assigned any more.
 
             A stage may ask before it is told that a rebalance has begun. What Faust does then ends
@@ -79,7 +80,7 @@ def use(app: faust.App, fetch_wait_ms: int) -> None:
             if tp in consumer.commit_stalled:
                 super()._log_slow_processing_commit(msg, tp, *args)
 
-    class Consumer(driver.Consumer):
+    class Consumer(SeekingConsumer):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self._uncommitted: dict[Any, _Uncommitted] = {}

@@ -146,6 +146,23 @@ async def test_messages_deleted_before_they_were_read_are_missing_also_at_the_be
     assert progress.missing == 22
 
 
+@pytest.mark.parametrize("known_first", [True, False])
+async def test_messages_that_the_first_one_leaves_out_are_missing(known_first: bool) -> None:
+    async def ranges() -> dict[int, UnreadRange]:
+        return {0: UnreadRange(30, 60), 1: UnreadRange(0, 5)}
+
+    progress = ConsumerProgress(ranges)
+    if known_first:
+        await progress.begin()
+    progress.record(0, 46)
+    progress.record(0, 47)
+    progress.record(1, 0)
+    await progress.begin()
+    assert progress.missing == 16
+    progress.record(0, 30)
+    assert progress.missing == 16, "they come after all: what has been counted only rises"
+
+
 async def test_ranges_of_an_assignment_that_is_over_are_read_again() -> None:
     answers = [{0: UnreadRange(0, 9, deleted=7)}, {1: UnreadRange(5, 6, deleted=5)}]
 
