@@ -43,7 +43,11 @@ class Broker:
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        self._producer = Producer({"bootstrap.servers": bootstrap, "log_level": 3})
+        # As agents do: a broker that has just started makes a producer repeat messages, and without
+        # it those after them come first.
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 3}
+        )
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 3})
 
     def produce(
