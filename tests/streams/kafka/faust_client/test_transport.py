@@ -10,38 +10,17 @@ from time import monotonic
 from typing import Any
 
 import mode
-import pyarrow as pa
 import pytest
 from aiokafka.consumer.fetcher import OffsetResetStrategy
+from builders.streams.stream_workers import partition_of, worker_after
 
 from schemas import topics
-from schemas.wire import window_chunks
 from streams.kafka.embedded_broker import EmbeddedBroker
 from streams.kafka.faust_client import batches
 from streams.kafka.faust_client.transport import deliver
 from streams.worker import StreamConfig, StreamWorker
 
-START_S = 1_780_000_000
 COMMIT_S = 2.0
-
-
-def heartbeat(second: int) -> tuple[dict[str, bytes], bytes]:
-    beat = {
-        "fabric": "f1", "node_sn": "h1", "time": second * 10**9, "alive": True,
-        "cpu_steal": 0.0, "scheduling_delay_us": 0.0,
-    }  # fmt: skip
-    header = window_chunks.Header("heartbeats", "f1", second, second + 1)
-    batch = pa.RecordBatch.from_pylist([beat], window_chunks.HEARTBEATS)
-    return dict(header.to_kafka()), window_chunks.encode(batch)
-
-
-async def localized(worker: StreamWorker, count: int) -> None:
-    """Return when so many messages of skh.windows have been read."""
-    async with asyncio.timeout(600):
-        while True:
-            if worker.localize.counts.messages == count:
-                break
-            await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
 
 
 def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -50,12 +29,7 @@ def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def more_to_come(worker: StreamWorker) -> Any:
     """The partition of skh.windows, as it is while new messages arrive all the time."""
-    consumer = worker.app.consumer
-    [tp] = [
-        tp
-        for tp in consumer.assignment()
-        if tp.topic == topics.WINDOWS.name and consumer.highwater(tp)
-    ]
+    tp = partition_of(worker)
     state = state_of(worker, tp)
     state.highwater = state.position + 1
     return tp
@@ -106,18 +80,7 @@ def test_pending_acks_are_no_livelock_and_a_missing_commit_is_one(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def story() -> None:
-        broker = EmbeddedBroker()
-        for second in range(20):
-            headers, value = heartbeat(START_S + second)
-            broker.produce(topics.WINDOWS.name, "f1", headers, value)
-        assert broker.flush() == 0
-        config = StreamConfig(
-            broker.bootstrap, fetch_wait_ms=20, commit_s=COMMIT_S, kafka={"log_level": 2}
-        )
-        worker = StreamWorker(config)
-        try:
-            await worker.start()
-            await localized(worker, 20)
+        async with worker_after(20, commit_s=COMMIT_S) as worker:
             waiting = {
                 name: channel.queue.maxsize
                 for channel in worker.app.topics
@@ -149,8 +112,6 @@ def test_pending_acks_are_no_livelock_and_a_missing_commit_is_one(
             await consumer._add_gap(tp, 4, 9)  # noqa: SLF001 — what Faust does at message 9
             assert consumer._new_offset(tp) == 4  # noqa: SLF001
             assert consumer._new_offset(tp) is None  # noqa: SLF001 — committed once
-        finally:
-            await worker.stop()
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(story())
@@ -162,24 +123,13 @@ def test_a_reader_that_retention_has_overtaken_does_not_end_the_worker(
     """Its partition has no position until the broker has said where it begins now."""
 
     async def story() -> None:
-        broker = EmbeddedBroker()
-        headers, value = heartbeat(START_S)
-        broker.produce(topics.WINDOWS.name, "f1", headers, value)
-        assert broker.flush() == 0
-        worker = StreamWorker(
-            StreamConfig(broker.bootstrap, fetch_wait_ms=20, kafka={"log_level": 2})
-        )
-        try:
-            await worker.start()
-            await localized(worker, 1)
+        async with worker_after(1) as worker:
             tp = more_to_come(worker)
             state_of(worker, tp).await_reset(OffsetResetStrategy.EARLIEST)
             assert not state_of(worker, tp).has_valid_position
             worker.app.consumer.verify_event_path(monotonic(), tp)
             assert caplog.records == []
             assert not worker.app.crashed
-        finally:
-            await worker.stop()
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(story())
@@ -189,16 +139,7 @@ def test_a_stage_that_asks_when_a_rebalance_has_begun_does_not_end_the_worker() 
     """The client takes the partitions away before the stages are told so."""
 
     async def story() -> None:
-        broker = EmbeddedBroker()
-        headers, value = heartbeat(START_S)
-        broker.produce(topics.WINDOWS.name, "f1", headers, value)
-        assert broker.flush() == 0
-        worker = StreamWorker(
-            StreamConfig(broker.bootstrap, fetch_wait_ms=20, kafka={"log_level": 2})
-        )
-        try:
-            await worker.start()
-            await localized(worker, 1)
+        async with worker_after(1) as worker:
             consumer, tp = worker.app.consumer, more_to_come(worker)
             assert consumer.highwater(tp) == 2
             subscription = consumer._thread._consumer._subscription.subscription  # noqa: SLF001
@@ -207,8 +148,6 @@ def test_a_stage_that_asks_when_a_rebalance_has_begun_does_not_end_the_worker() 
             await worker.localize.tick()
             assert consumer.highwater(tp) is None
             subscription._assignment = assignment  # noqa: SLF001
-        finally:
-            await worker.stop()
 
     asyncio.run(story())
 
