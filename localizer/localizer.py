@@ -27,6 +27,7 @@ from localizer.options import Options
 from localizer.second_batch import Assembler, SecondBatch
 from localizer.state.fabric_state import FabricState
 from localizer.state.inventory import rnic_hosts
+from localizer.state.restored_silence import restore_silence
 from localizer.state.retention import CleanUps, clean_up
 from localizer.suppression import filters
 from localizer.suppression.log import Cause, Suppressed
@@ -266,6 +267,7 @@ class Localizer:
                 parameters=self.options.incidents,
             )
             self._tracker.restore(self._restored)
+            restore_silence(self._state, self._restored)
             self.place(self._placements)
             self.maintain(self._maintenance)
             self._restored, self._placements, self._maintenance = [], [], []

@@ -83,6 +83,7 @@ class HostActivity:
     late         hosts whose timers have been late for long
     goodbyes     hosts whose newest heartbeat says that they stop
     last_silent  host -> newest second in which it was found silent
+    absent       host -> since when a former process found it silent [s], until it is heard
     """
 
     def __init__(self, parameters: HostActivityParameters = DEFAULT) -> None:
@@ -94,6 +95,7 @@ class HostActivity:
         self.late: set[int] = set()
         self.goodbyes: set[int] = set()
         self.last_silent: dict[int, int] = {}
+        self.absent: dict[int, float] = {}
         self._code: dict[str, int] = {}
         self._rnics: dict[int, set[str]] = {}
         self._own = GrowableArray(np.int64, fill=_NEVER)  # newest second with an own probe
@@ -135,9 +137,15 @@ class HostActivity:
         self._rnics.setdefault(code, set()).add(rnic)
         return code
 
+    def absent_since(self, name: str, since_s: float) -> None:
+        """Note that a former process has found a host silent since then."""
+        self.absent[self.code(name)] = since_s
+
     def beat(self, name: str, time_s: float, *, alive: bool, steal: float, delay_us: float) -> None:
         """Add a heartbeat; the same one again, however late, changes nothing."""
         code, parameters = self.code(name), self.parameters
+        if self.absent and time_s > self.absent.get(code, time_s):
+            del self.absent[code]
         known = self.heartbeats.get(code)
         if not known or time_s >= known[-1]:  # the newest counts
             self.goodbyes.discard(code) if alive else self.goodbyes.add(code)
@@ -194,6 +202,9 @@ class HostActivity:
             if upto := bisect.bisect_right(times, now):
                 last[code] = max(last[code], times[upto - 1])
         goodbye[list(self.goodbyes)] = True
+        for code, since_s in self.absent.items():
+            last[code] = max(last[code], since_s)
+            beats[code] = bool(self.heartbeats)
         return LastSeen(last, self.probed_s, beats, goodbye)
 
     def retain(self, hosts: Bool) -> None:
@@ -210,6 +221,7 @@ class HostActivity:
         self.goodbyes = {new[code] for code in self.goodbyes if code in new}
         self._rnics = {new[code]: rnics for code, rnics in self._rnics.items() if code in new}
         self.last_silent = {new[code]: s for code, s in self.last_silent.items() if code in new}
+        self.absent = {new[code]: s for code, s in self.absent.items() if code in new}
 
     def _remember(self, of: dict[int, list[float]], host: int, time_s: float) -> None:
         times = of.setdefault(host, [])

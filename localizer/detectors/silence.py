@@ -116,6 +116,10 @@ def host_states(
     # gone, it has yet to start.
     starting = silent & np.isinf(age)
     silent[starting] = False
+    unseen = np.isinf(age) if hosts.heartbeats else hosts.probed_s < 0
+    for code, since_s in hosts.absent.items():
+        if unseen[code] and second >= since_s:
+            silent[code] = doubtful[code] = True
     for code in hosts.goodbyes:
         silent[code] = True
     starved = np.zeros(count, bool)
