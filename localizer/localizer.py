@@ -27,6 +27,7 @@ from localizer.options import Options
 from localizer.second_batch import Assembler, SecondBatch
 from localizer.state.fabric_state import FabricState
 from localizer.state.inventory import rnic_hosts
+from localizer.state.restored_latency import RestoredLatency
 from localizer.state.restored_silence import restore_silence
 from localizer.state.retention import CleanUps, clean_up
 from localizer.suppression import filters
@@ -69,6 +70,7 @@ class Localizer:
         self._state: FabricState | None = None
         self._tracker: IncidentTracker | None = None
         self._restored: list[Incident] = []
+        self._slow_before = RestoredLatency(self.options.incidents.restored_latency)
         self._evidence = CollectedEvidence(self.options.host_evidence)
         self._clocks = ClockWatch(self.options.baselines.clocks)
         self._placements: list[Placement] = []  # given before the first message
@@ -268,6 +270,7 @@ class Localizer:
             )
             self._tracker.restore(self._restored)
             restore_silence(self._state, self._restored)
+            self._slow_before.add(self._restored)
             self.place(self._placements)
             self.maintain(self._maintenance)
             self._restored, self._placements, self._maintenance = [], [], []
@@ -310,6 +313,8 @@ class Localizer:
             for each in ("reachability", "drift")
         )
         verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
+        held = self._slow_before.step(state, batch.second, verdicts, jumped=batch.jumped)
+        tracker.hold(held, batch.second)
         self._track(state, tracker, batch.second, verdicts, output)
         output.incidents += [incident for incident, _ in tracker.learn(batch.second, self._decided)]
         if self._clean_ups.due(batch.second):
