@@ -70,6 +70,7 @@ class Localizer:
         self._state: FabricState | None = None
         self._tracker: IncidentTracker | None = None
         self._restored: list[Incident] = []
+        self._silent_before: list[Incident] = []  # restored, until a topology holds
         self._slow_before = RestoredLatency(self.options.incidents.restored_latency)
         self._evidence = CollectedEvidence(self.options.host_evidence)
         self._clocks = ClockWatch(self.options.baselines.clocks)
@@ -269,7 +270,7 @@ class Localizer:
                 parameters=self.options.incidents,
             )
             self._tracker.restore(self._restored)
-            restore_silence(self._state, self._restored)
+            self._silent_before = self._restored
             self._slow_before.add(self._restored)
             self.place(self._placements)
             self.maintain(self._maintenance)
@@ -290,6 +291,9 @@ class Localizer:
         if topology is not None and topology is not state.topology:
             state.follow(topology)
             tracker.relocate()
+        if self._silent_before:
+            restore_silence(state, self._silent_before)
+            self._silent_before = []
         self._learn_routes(state)
         state.ingest(batch)
         if self._outage is not None:

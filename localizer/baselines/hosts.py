@@ -83,7 +83,7 @@ class HostActivity:
     late         hosts whose timers have been late for long
     goodbyes     hosts whose newest heartbeat says that they stop
     last_silent  host -> newest second in which it was found silent
-    absent       host -> since when a former process found it silent [s], until it is heard
+    absent       host -> since when a former process found it silent [s], until its next heartbeat
     """
 
     def __init__(self, parameters: HostActivityParameters = DEFAULT) -> None:

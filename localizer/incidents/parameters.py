@@ -63,7 +63,7 @@ class RestoredLatencyParameters:
     healed_effect  a path is healed when it is quicker by this share of the fault's effect,
     healed_sigmas  and by so many times its noise
     healed_paths   share of the paths that were slow which must be healed
-    longest_s      after so long without a sign of either, calm counts again
+    longest_s      it is held open at most so long after the start
     """
 
     healed_effect: float = parameter(

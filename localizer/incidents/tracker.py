@@ -62,7 +62,7 @@ class IncidentTracker:
             self.written_until_s = max(self.written_until_s, tracked.written_s)
 
     def hold(self, incident_ids: set[str], second: int) -> None:
-        """Let the calm of a second not count for some incidents."""
+        """Count a second as bad for some incidents, although no verdict names them."""
         for tracked in self._incidents if incident_ids else ():
             if tracked.incident_id in incident_ids and tracked.state != "resolved":
                 tracked.last_bad_s = max(tracked.last_bad_s, second)

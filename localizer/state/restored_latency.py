@@ -1,7 +1,7 @@
 """Incidents about latency that a former process opened, and that a new one cannot see.
 
 What is usual of a path is what its windows of the last five minutes were. A worker that starts in
-the middle of a fault reads slow windows first and takes them as usual, so that calm means nothing.
+the middle of a fault learns slow windows as usual, so no deviation does not mean that it is over.
 The former process had the incident open when it ended, which is later than where the new one begins
 to read. So the incident goes on until its paths become quicker than they were at first, by as much
 as the fault had slowed them.
@@ -49,9 +49,9 @@ class RestoredLatency:
     def step(
         self, state: FabricState, second: int, verdicts: Iterable[Verdict], *, jumped: bool
     ) -> set[str]:
-        """Ids of the incidents that calm does not end at a second.
+        """Ids of the incidents that stay open at a second although no verdict names them.
 
-        verdicts  of this second: an incident that they name needs no help any more
+        verdicts  of this second: an incident that they name is held no longer
         jumped    event time has jumped, so that what happened meanwhile is unknown
         """
         if not self._held:

@@ -1,8 +1,8 @@
 """What open incidents of a former process tell about silent hosts.
 
-A worker that starts reads some minutes of the past. A host that has been silent for longer sends
-nothing in them, and a host that was never heard is not known to be able to: without this its
-incident would end with the start of a worker.
+A worker that starts reads some minutes of the past. A host that has been silent for longer has no
+heartbeat in them, and a host without any heartbeat is not judged as silent: without this its
+incident would be resolved by the start of a worker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SILENT = frozenset({"agent_down", "host_down"})
 
 
 def restore_silence(state: FabricState, incidents: Iterable[Incident]) -> None:
-    """Take the hosts of open incidents as silent since these opened, until they are heard.
+    """Take the hosts of open incidents as silent since these opened, until their next heartbeat.
 
     Those of a pod or fabric are the ones that the topology names. Raises ValueError when a time
     cannot be read.

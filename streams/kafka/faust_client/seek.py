@@ -1,6 +1,6 @@
 """After a rebalance each partition is read from its committed offset on, with no message left out.
 
-Faust leaves messages out there, and none of its counters tells:
+Faust leaves messages out there, and no counter shows it:
 
 - Where nothing is committed yet, it does not seek. What was fetched before the streams are resumed
   has been dropped by then, and the partition goes on behind it.

@@ -1,6 +1,6 @@
 """A worker that starts in the middle of a latency fault goes on with its incident.
 
-It reads slow windows first, so that nothing looks slower than usual to it.
+Its baseline is learnt from slow windows, so that no later window deviates from it.
 """
 
 from __future__ import annotations

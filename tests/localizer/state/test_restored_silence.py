@@ -23,17 +23,15 @@ REFUSED, DEAD = Second(refused=4), Second(lost=4)
 LATER_S = 900  # longer than what a worker reads again
 
 
-def judged(
-    localizer: Localizer, seconds: range, off: set[str], meets: Second, beats: bool = True
-) -> list[Incident]:
-    """What is said while these hosts neither beat nor probe."""
+def judged(localizer: Localizer, seconds: range, off: set[str], meets: Second) -> list[Incident]:
+    """The incidents while these hosts send neither heartbeats nor probes."""
 
     def weather(p: Path, _: int) -> Second | None:
         if p.src_node_sn in off:
             return None
         return meets if p.dst_node_sn in off else FINE
 
-    said = [{"node_sn": f"h{n}"} for n in range(1, 9) if beats and f"h{n}" not in off]
+    said = [{"node_sn": f"h{n}"} for n in range(1, 9) if f"h{n}" not in off]
     return [
         incident
         for at in seconds
@@ -71,6 +69,16 @@ def test_an_incident_about_silence_outlasts_the_start_of_a_worker(
     assert (over.incident_id, over.state) == (before.incident_id, "resolved")
 
 
+def test_hosts_of_a_pod_are_known_from_a_topology_document_of_the_topic() -> None:
+    before = open_incident(EAST, DEAD)
+    localizer = Localizer()
+    localizer.restore([before])
+    localizer.follow([TOPOLOGY])
+    found = newest(judged(localizer, range(LATER_S, LATER_S + 90), EAST, DEAD))
+    assert {i.incident_id for i in found} <= {before.incident_id}
+    assert localizer.open_incidents == 1
+
+
 def test_a_host_that_came_back_while_no_worker_judged_is_not_silent() -> None:
     before = open_incident(HOST, DEAD)
     localizer = Localizer(topology=TOPOLOGY)
@@ -80,7 +88,7 @@ def test_a_host_that_came_back_while_no_worker_judged_is_not_silent() -> None:
 
 
 def test_seconds_before_the_incident_are_judged_as_they_were() -> None:
-    """The worker reads again from before the host fell silent."""
+    """The messages that are read again begin before the incident."""
     before = open_incident(HOST, REFUSED)
     localizer = Localizer(topology=TOPOLOGY)
     localizer.restore([before])
