@@ -24,11 +24,10 @@ from localizer.host_evidence.finding import HostFinding, Question
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.incidents.tracker import IncidentTracker
 from localizer.options import Options
+from localizer.restored.incidents import RestoredIncidents
 from localizer.second_batch import Assembler, SecondBatch
 from localizer.state.fabric_state import FabricState
 from localizer.state.inventory import rnic_hosts
-from localizer.state.restored_latency import RestoredLatency
-from localizer.state.restored_silence import restore_silence
 from localizer.state.retention import CleanUps, clean_up
 from localizer.suppression import filters
 from localizer.suppression.log import Cause, Suppressed
@@ -70,8 +69,7 @@ class Localizer:
         self._state: FabricState | None = None
         self._tracker: IncidentTracker | None = None
         self._restored: list[Incident] = []
-        self._silent_before: list[Incident] = []  # restored, until a topology holds
-        self._slow_before = RestoredLatency(self.options.incidents.restored_latency)
+        self._former = RestoredIncidents(self.options)
         self._evidence = CollectedEvidence(self.options.host_evidence)
         self._clocks = ClockWatch(self.options.baselines.clocks)
         self._placements: list[Placement] = []  # given before the first message
@@ -270,8 +268,7 @@ class Localizer:
                 parameters=self.options.incidents,
             )
             self._tracker.restore(self._restored)
-            self._silent_before = self._restored
-            self._slow_before.add(self._restored)
+            self._former.add(self._restored, self._state.history.seconds)
             self.place(self._placements)
             self.maintain(self._maintenance)
             self._restored, self._placements, self._maintenance = [], [], []
@@ -291,9 +288,7 @@ class Localizer:
         if topology is not None and topology is not state.topology:
             state.follow(topology)
             tracker.relocate()
-        if self._silent_before:
-            restore_silence(state, self._silent_before)
-            self._silent_before = []
+        self._former.restore_silence(state)
         self._learn_routes(state)
         state.ingest(batch)
         if self._outage is not None:
@@ -317,7 +312,7 @@ class Localizer:
             for each in ("reachability", "drift")
         )
         verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
-        held = self._slow_before.step(state, batch.second, verdicts, jumped=batch.jumped)
+        held = self._former.open_without_verdict(state, batch.second, verdicts, jumped=batch.jumped)
         tracker.hold(held, batch.second)
         self._track(state, tracker, batch.second, verdicts, output)
         output.incidents += [incident for incident, _ in tracker.learn(batch.second, self._decided)]

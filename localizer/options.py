@@ -27,6 +27,7 @@ from localizer.detectors.latency import parameters as latency_test
 from localizer.host_evidence.parameters import DEFAULT as HOST_EVIDENCE
 from localizer.host_evidence.parameters import HostEvidenceParameters
 from localizer.incidents import parameters as incident_parameters
+from localizer.restored import parameters as restored_parameters
 from localizer.verdicts import parameters as verdict_parameters
 from schemas.parameters.parameter import parameter
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
@@ -112,7 +113,8 @@ class Options:
     timing          of the windower: detected_at = watermark at decision + lateness
     retention       of what is not heard of any more
     baselines       parameters of what is learnt; detectors: of the tests; verdicts: of the rules
-    incidents       parameters of their life; host_evidence: of what counters decide
+    incidents       parameters of their life; restored: of those that a former process left open
+    host_evidence   parameters of what counters decide
     on_p            called with the p-values of every second, to check that they are calibrated
     """
 
@@ -133,5 +135,6 @@ class Options:
     detectors: DetectorParameters = DetectorParameters()
     verdicts: verdict_parameters.VerdictParameters = verdict_parameters.DEFAULT
     incidents: incident_parameters.IncidentParameters = incident_parameters.DEFAULT
+    restored: restored_parameters.RestoredParameters = restored_parameters.DEFAULT
     host_evidence: HostEvidenceParameters = HOST_EVIDENCE
     on_p: Callable[[PValues], None] | None = None

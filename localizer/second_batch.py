@@ -3,6 +3,10 @@
 A worker that died or lost a partition may write a pane twice, the second time only in part. The
 first complete version of a pane counts. A second is complete when the watermark of every partition
 that is not idle has passed it.
+
+Where agents that were cut off together send what they have kept, one worker may have read all of
+its partitions before another has begun, of whose partitions the last message says that they are
+idle. So idle partitions are waited for as long as one is returning.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -25,6 +29,7 @@ class AssemblyParameters:
     jump_s           a gap in event time longer than this is a jump: its seconds are not judged
     most_incomplete  panes and windows of which chunks are missing; beyond, the oldest is dropped
     idle_s           an idle partition so far behind is dropped; it may come again
+    returning_s      one so far behind is not waited for although another is returning
     """
 
     jump_s: int = parameter(
@@ -34,6 +39,10 @@ class AssemblyParameters:
         10_000, unit="panes and windows", source="chosen: bounds what untrusted chunks may add"
     )
     idle_s: int = parameter(900, unit="s", source="chosen: as long as hosts are remembered")
+    returning_s: int = parameter(
+        3600, unit="s",
+        source="chosen: an owner that dies while its partition returns must not end judging",
+    )  # fmt: skip
 
 
 DEFAULT: Final = AssemblyParameters()
@@ -52,6 +61,14 @@ class SecondBatch:
     jumped: bool = False
 
 
+class _Mark(NamedTuple):
+    """The newest punctuation of a partition; seconds: its watermark."""
+
+    seconds: int = 0
+    idle: bool = False
+    returning: bool = False
+
+
 class Assembler:
     """Joins the partitions of one fabric."""
 
@@ -61,7 +78,7 @@ class Assembler:
         self._panes: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
         self._windows: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
         self._accepted: dict[tuple[str, int], int] = {}  # kind, partition -> newest end
-        self._watermark: dict[int, tuple[int, bool]] = {}  # partition -> seconds, idle
+        self._marks: dict[int, _Mark] = {}  # by partition
         self.judged_s: int | None = None  # newest second that left as a batch
         self.repeated = 0  # chunks that were there already, or came after their second was judged
 
@@ -90,18 +107,14 @@ class Assembler:
 
     def punctuate(self, header: Header) -> None:
         """Advance the watermark of a partition; it never runs back."""
-        seconds = header.watermark_ms // 1000
-        known = self._watermark.get(header.partition, (0, False))[0]
-        self._watermark[header.partition] = (max(seconds, known), header.idle)
+        self._marks = self._marks_after(header)
 
     def completes(self, header: Header) -> bool:
         """Whether this punctuation would complete a second, as far as watermarks tell; it changes
         nothing."""
         if self.judged_s is None:
             return True
-        known, _ = self._watermark.get(header.partition, (0, False))
-        mark = max(header.watermark_ms // 1000, known), header.idle
-        return self._complete_until(self._watermark | {header.partition: mark}) > self.judged_s + 1
+        return self._complete_until(self._marks_after(header)) > self.judged_s + 1
 
     def drop_old(self) -> None:
         """Drop incomplete panes and windows of judged seconds, and partitions idle for long."""
@@ -110,12 +123,12 @@ class Assembler:
             return
         for key in [key for key in self._incomplete if key[3] <= at]:
             del self._incomplete[key]
-        for partition, (seconds, idle) in list(self._watermark.items()):
-            if idle and seconds < at - idle_s and len(self._watermark) > 1:
-                del self._watermark[partition]
+        for partition, mark in list(self._marks.items()):
+            if mark.idle and mark.seconds < at - idle_s and len(self._marks) > 1:
+                del self._marks[partition]
         gone = [
             key for key, end_s in self._accepted.items()
-            if end_s < at - idle_s and key[1] not in self._watermark
+            if end_s < at - idle_s and key[1] not in self._marks
         ]  # fmt: skip
         for each in gone:  # what they may repeat is of judged seconds
             del self._accepted[each]
@@ -127,30 +140,36 @@ class Assembler:
             "chunks_waiting": sum(
                 len(each) for of in (self._panes, self._windows) for each in of.values()
             ),
-            "partitions": len(self._watermark),
+            "partitions": len(self._marks),
             "partitions_accepted": len(self._accepted),
         }
 
     @property
     def idle(self) -> bool:
         """Whether all partitions are idle: no sender probes any more."""
-        return bool(self._watermark) and all(idle for _, idle in self._watermark.values())
+        return bool(self._marks) and all(each.idle for each in self._marks.values())
 
     def ready(self) -> Iterator[SecondBatch]:
         """Batches of all seconds that every partition has passed."""
-        yield from self._until(self._complete_until(self._watermark))
+        yield from self._until(self._complete_until(self._marks))
 
     def finish(self) -> Iterator[SecondBatch]:
         """Batches of all seconds that are left, at the end of the input."""
         yield from self._until(max(self._panes, default=-1) + 1)
 
-    @staticmethod
-    def _complete_until(watermarks: Mapping[int, tuple[int, bool]]) -> int:
+    def _marks_after(self, header: Header) -> dict[int, _Mark]:
+        known = self._marks.get(header.partition, _Mark())
+        seconds = max(header.watermark_ms // 1000, known.seconds)
+        return self._marks | {header.partition: _Mark(seconds, header.idle, header.returning)}
+
+    def _complete_until(self, marks: Mapping[int, _Mark]) -> int:
         """The second before which everything is there."""
-        marks = [seconds for seconds, idle in watermarks.values() if not idle]
-        if not marks and watermarks:  # all idle: their last watermarks are final
-            marks = [max(seconds for seconds, _ in watermarks.values())]
-        return min(marks, default=0)
+        every = [each.seconds for each in marks.values()]
+        newest = max(every, default=0)
+        if any(each.returning for each in marks.values()):
+            return min(each for each in every if each >= newest - self._parameters.returning_s)
+        live = [each.seconds for each in marks.values() if not each.idle]
+        return min(live, default=newest)  # all idle: their last watermarks are final
 
     def _until(self, watermark_s: int) -> Iterator[SecondBatch]:
         if self.judged_s is None:

@@ -57,28 +57,6 @@ class ClearTimes(_PerFamily):
 
 
 @dataclass(frozen=True, slots=True)
-class RestoredLatencyParameters:
-    """When a restored incident about latency is over.
-
-    healed_effect  a path is healed when it is quicker by this share of the fault's effect,
-    healed_sigmas  and by so many times its noise
-    healed_paths   share of the paths that were slow which must be healed
-    longest_s      it is held open at most so long after the start
-    """
-
-    healed_effect: float = parameter(
-        0.5, unit="1", source="chosen: pytest tests/localizer/state (restored latency)"
-    )
-    healed_sigmas: float = parameter(
-        3.0, unit="1", source="chosen: pytest tests/localizer/state (restored latency)"
-    )
-    healed_paths: float = parameter(
-        0.5, unit="1", source="chosen: the smaller half may have a part of the effect only"
-    )
-    longest_s: int = parameter(6 * 3600, unit="s", source="chosen: as long as a shift")
-
-
-@dataclass(frozen=True, slots=True)
 class IncidentParameters:
     """When incidents open, change their name, and end.
 
@@ -107,7 +85,6 @@ class IncidentParameters:
                     many times its loss
     kept_s          sightings older than this are dropped
     most_kept       at the latest when there are so many
-    restored_latency  when a restored incident about latency is over
     """
 
     sightings: SightingCounts = SightingCounts()
@@ -134,7 +111,6 @@ class IncidentParameters:
     worse_inside: float = parameter(5.0, unit="1", source=_TESTS)
     kept_s: int = parameter(60, unit="s", source=_TESTS)
     most_kept: int = parameter(1000, unit="count", source=_TESTS)
-    restored_latency: RestoredLatencyParameters = RestoredLatencyParameters()
 
 
 DEFAULT: Final = IncidentParameters()

@@ -30,12 +30,14 @@ _FEATURES = ("p25", "p50", "p75", "min", "std", "max")
 class Punctuation:
     """Progress of a partition: everything before ``until_s`` is closed.
 
-    skewed  by fabric, hosts whose clock is off: node_sn -> offset [s]
-    counts  of the partition's records since it was assigned, see ``RecordCounts``
+    idle, returning  see ``Header``
+    skewed           by fabric, hosts whose clock is off: node_sn -> offset [s]
+    counts           of the partition's records since it was assigned, see ``RecordCounts``
     """
 
     until_s: int
     idle: bool = False
+    returning: bool = False
     skewed: dict[str, dict[str, float]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -86,7 +88,7 @@ class Writer:
             for window in ends.get(end_s, ()):
                 out += self._window(window)
             if end_s < now.until_s:
-                out += self._punctuate(Punctuation(end_s))
+                out += self._punctuate(Punctuation(end_s, returning=now.returning))
         return out + self._punctuate(now)
 
     def _pane(self, pane: Pane) -> list[OutMessage]:
@@ -151,7 +153,7 @@ class Writer:
     def _punctuation(self, fabric: str, now: Punctuation) -> OutMessage:
         header = window_chunks.Header(
             "punctuation", fabric, now.until_s, now.until_s, self._partition, self._epoch,
-            watermark_ms=now.until_s * 1000, idle=now.idle,
+            watermark_ms=now.until_s * 1000, idle=now.idle, returning=now.returning,
         )  # fmt: skip
         body = {
             "partition": self._partition,

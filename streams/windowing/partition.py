@@ -46,6 +46,8 @@ class PartitionParameters:
     evict_every_s  from one eviction of paths to the next
     unprobed_s     a path that is not probed for so long is evicted
     slice_s        a step that spans more event time is ingested second by second
+    silent_s       where no ping came for so long, the agents may have been cut off together,
+    returning_s    and so long after the first one those of other partitions may be on their way
     """
 
     evict_every_s: int = parameter(
@@ -56,6 +58,12 @@ class PartitionParameters:
     )
     slice_s: int = parameter(
         4, unit="s", source="chosen: only steps of a file, a backlog or a slow sender span more"
+    )
+    silent_s: int = parameter(
+        90, unit="s", source="chosen: above the slowest cadence, a probe each 60 s"
+    )
+    returning_s: int = parameter(
+        15, unit="s", source="chosen: clients of agents try again every 10 s"
     )
 
 
@@ -87,7 +95,8 @@ class PartitionWorker:
         self._messages = self._dead_lettered = self._gaps = 0
         self._judged_offset = 0  # one past the last message with a ping
         self._evict_s = 0
-        self._arrival_ns = 0
+        self._arrival_ns = 0  # of the newest ping
+        self._returned_ns = 0  # of the first one after a long silence
         self._last_punctuation: tuple[object, ...] = ()
 
     # --- input and time -------------------------------------------------------------------------
@@ -140,9 +149,8 @@ class PartitionWorker:
         until_s = self._windower.watermark_ns // SECOND
         self._last_punctuation = ()
         skewed = self._by_fabric(self._windower.skewed())
-        return self._writer.write(
-            ClosedBatch(), [], Punctuation(until_s, True, skewed, self._counts())
-        )
+        punctuation = Punctuation(until_s, idle=True, skewed=skewed, counts=self._counts())
+        return self._writer.write(ClosedBatch(), [], punctuation)
 
     def finish(self) -> list[OutMessage]:
         """Close everything: the input has ended."""
@@ -258,6 +266,8 @@ class PartitionWorker:
             self._judged_offset = max(self._judged_offset, int(found.pings.offset.max()) + 1)
             if self._fell_silent(arrival_ns, int(found.pings.time_ns.max())):
                 out += self._close(end_of_input=True)
+            if self._arrival_ns and arrival_ns - self._arrival_ns > DEFAULT.silent_s * SECOND:
+                self._returned_ns = arrival_ns
             self._arrival_ns = max(self._arrival_ns, arrival_ns)
             self._record_last_seen(found.pings)
         for rows, end_s in _by_second(found.pings.time_ns):
@@ -303,9 +313,9 @@ class PartitionWorker:
         routes = self._routes.close(
             until_s, int(until_s + self._timing.lateness_s + self._timing.skew_s) + 1
         )
-        idle = windower.idle
+        idle, returning = windower.idle, self._returning()
         skewed = windower.skewed()
-        punctuation = (until_s, idle, tuple(skewed))
+        punctuation = (until_s, idle, returning, tuple(skewed))
         if (
             punctuation == self._last_punctuation
             and not closed.panes
@@ -315,8 +325,14 @@ class PartitionWorker:
             return []
         self._last_punctuation = punctuation
         return self._writer.write(
-            closed, routes, Punctuation(until_s, idle, self._by_fabric(skewed), self._counts())
-        )
+            closed, routes,
+            Punctuation(until_s, idle, returning, self._by_fabric(skewed), self._counts()),
+        )  # fmt: skip
+
+    def _returning(self) -> bool:
+        """Whether the first records after a long silence came seconds ago."""
+        now_ns = self._windower.clocks.arrival_ns
+        return bool(self._returned_ns) and now_ns - self._returned_ns < DEFAULT.returning_s * SECOND
 
     def _counts(self) -> dict[str, int]:
         return self.counts.as_dict()

@@ -38,9 +38,12 @@ class Join:
             self.assembler.add(header, batch)
         return self
 
-    def upto(self, at: int, partition: int = 0, *, idle: bool = False) -> Join:
+    def upto(
+        self, at: int, partition: int = 0, *, idle: bool = False, returning: bool = False
+    ) -> Join:
         """Everything before second ``at`` is closed in that partition."""
-        self.assembler.punctuate(punctuation(START_S + at, partition, idle=idle))
+        header = punctuation(START_S + at, partition, idle=idle)
+        self.assembler.punctuate(header._replace(returning=returning))
         self.frames += self.assembler.ready()
         return self
 
@@ -72,15 +75,37 @@ def test_an_idle_partition_is_not_waited_for() -> None:
     assert join.upto(1, 1, idle=True).seconds == [0, 1]
 
 
+def test_idle_partitions_are_waited_for_while_one_returns() -> None:
+    join = Join().add(chunk(0), chunk(0, partition=1)).upto(1, 0, idle=True).upto(1, 1, idle=True)
+    assert join.add(chunk(300)).upto(301, 0, returning=True).seconds == [0]
+    join.add(chunk(300, partition=1)).upto(301, 1, returning=True)
+    assert join.said[-1] == ["pane300 p0 e0 c0", "pane300 p1 e0 c0"]
+
+
+def test_a_partition_that_does_not_return_is_waited_for_until_the_other_has() -> None:
+    join = Join().add(chunk(0), chunk(0, partition=1)).upto(1, 0, idle=True).upto(1, 1, idle=True)
+    join.add(chunk(300)).upto(301, 0, returning=True)
+    assert join.upto(302, 0).said[-2:] == [["pane300 p0 e0 c0"], []]
+
+
+def test_an_owner_that_dies_while_its_partition_returns_does_not_end_judging() -> None:
+    join = Join().add(chunk(0), chunk(0, partition=1)).upto(1, 0).upto(1, 1, returning=True)
+    later = DEFAULT.returning_s + 2
+    join.add(chunk(later)).upto(later + 1, 0)
+    assert join.seconds[-1] == later
+
+
 def test_it_is_known_before_which_punctuations_complete_a_second() -> None:
     rng = random.Random(4)
     join, marks, found = Join().add(chunk(0)).upto(0).upto(1), [1, 1, 1], 0
     for _ in range(300):
-        partition, idle = rng.randrange(3), rng.random() < 0.2
+        partition, idle, back = rng.randrange(3), rng.random() < 0.2, rng.random() < 0.1
         marks[partition] = at = marks[partition] + rng.randrange(3)
-        said = join.assembler.completes(punctuation(START_S + at, partition, idle=idle))
+        header = punctuation(START_S + at, partition, idle=idle)._replace(returning=back)
+        said = join.assembler.completes(header)
         before = len(join.seconds)
-        assert (len(join.upto(at, partition, idle=idle).seconds) > before) == said
+        join.upto(at, partition, idle=idle, returning=back)
+        assert (len(join.seconds) > before) == said
         found += said
     assert 30 < found < 270
 

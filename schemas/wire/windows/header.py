@@ -10,6 +10,8 @@ Kind = Literal["pane", "window", "routes", "heartbeats", "punctuation"]
 #: Kinds whose messages have rows, and punctuations.
 KINDS: Final[tuple[Kind, ...]] = ("pane", "window", "routes", "heartbeats", "punctuation")
 _END_S: Final = 2**32  # year 2106, the end of ClickHouse's DateTime
+#: What headers mean that a former release does not write.
+_ABSENT: Final = {"returning": b"0"}
 
 
 class WindowsError(ValueError):
@@ -25,6 +27,8 @@ class Header(NamedTuple):
     chunk, chunks   index of this chunk, 0..chunks-1, and number of chunks of the pane
     watermark_ms    event-time watermark of the partition when this was written [ms since the epoch]
     idle            the partition has no live source
+    returning       its first records after a long silence came seconds ago, so that those of other
+                    partitions may be on their way; a former release does not write this
     """
 
     kind: Kind
@@ -37,6 +41,7 @@ class Header(NamedTuple):
     chunks: int = 1
     watermark_ms: int = 0
     idle: bool = False
+    returning: bool = False
 
     def to_kafka(self) -> list[tuple[str, bytes]]:
         """Kafka headers, all text."""
@@ -49,7 +54,8 @@ class Header(NamedTuple):
     def from_kafka(cls, headers: dict[str, bytes]) -> Header:
         """Inverse of to_kafka; raises WindowsError when a header is missing or not a number."""
         try:
-            text = {name: headers[name].decode() for name in cls._fields}
+            known = _ABSENT | headers
+            text = {name: known[name].decode() for name in cls._fields}
             kind = text.pop("kind")
             fabric = text.pop("fabric")
             numbers = {name: int(value) for name, value in text.items()}
@@ -58,8 +64,8 @@ class Header(NamedTuple):
             raise WindowsError(f"skh.windows: bad header {what}; was it written by us?") from why
         if kind not in KINDS:
             raise WindowsError(f"skh.windows: kind {kind[:60]!r} is not known to this release")
-        idle = bool(numbers.pop("idle"))
-        header = cls(kind=kind, fabric=fabric, idle=idle, **numbers)
+        idle, returning = bool(numbers.pop("idle")), bool(numbers.pop("returning"))
+        header = cls(kind=kind, fabric=fabric, idle=idle, returning=returning, **numbers)
         if (name := header._invalid_field()) is not None:
             raise WindowsError(f"skh.windows: bad header {name}: no pane or window has this")
         return header

@@ -57,6 +57,7 @@ seconds = st.integers(0, 2**31 - 1)
         chunks=st.just(99),
         watermark_ms=st.integers(0, 2**41),
         idle=st.booleans(),
+        returning=st.booleans(),
     )
 )
 @settings(deadline=None, max_examples=60)
@@ -64,6 +65,13 @@ def test_a_header_survives_kafka(header: Header) -> None:
     again = Header.from_kafka(dict(header.to_kafka()))
     assert again == header
     assert isinstance(again.idle, bool)
+    assert isinstance(again.returning, bool)
+
+
+def test_a_header_that_a_former_release_does_not_write_has_its_default() -> None:
+    header = Header("punctuation", "f1", idle=True)
+    headers = {name: raw for name, raw in header.to_kafka() if name != "returning"}
+    assert Header.from_kafka(headers) == header
 
 
 @pytest.mark.parametrize(
