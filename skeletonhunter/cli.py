@@ -40,6 +40,9 @@ COMMANDS: Final = (
 INSTALL_SERVER: Final = (
     "`skeletonhunter` needs the analyser's packages: pip install 'skeletonhunter[server]'"
 )
+#: Threads of numpy's and scipy's linear algebra. What is judged is products of small matrices, for
+#: which more threads take as long, and wait for one another at full load, one on each core.
+_LINEAR_ALGEBRA: Final = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _INTERRUPTED: Final = 130
 _OUTPUT_CLOSED: Final = 141  # as a shell reports SIGPIPE
 
@@ -87,6 +90,8 @@ def main(arguments: list[str] | None = None, *, build: Callable[[], typer.Typer]
     arguments  None: those of the process
     build      makes the application; called here, so that an error of its imports is reported too
     """
+    for name, threads in _LINEAR_ALGEBRA.items():  # read when numpy is imported
+        os.environ.setdefault(name, threads)
     try:
         code = build()(args=arguments, prog_name="skeletonhunter", standalone_mode=False)
         sys.stdout.flush()

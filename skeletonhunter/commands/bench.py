@@ -101,7 +101,7 @@ def _row(name: str, title: str, runs: int) -> tuple[str, bool]:
         before = CpuTime.now()
         done = subprocess.run(  # noqa: S603 — our own module, in a fresh process
             [sys.executable, "-m", _module(name), name],
-            capture_output=True, text=True, check=False, env=_environment(name),
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
             terminal.echo(done.stderr[-2000:], err=True)
@@ -125,11 +125,3 @@ def _module(name: str) -> str:
     return (
         "skeletonhunter.measures.store" if name.startswith("store-") else "evaluation.bench.stages"
     )
-
-
-def _environment(name: str) -> dict[str, str]:
-    """The environment of a measurement; those per core run the linear algebra in one thread."""
-    import os
-
-    alone = {"OPENBLAS_NUM_THREADS": "1"} if name.startswith("scale-") else {}
-    return {**os.environ, **alone}

@@ -183,3 +183,40 @@ def test_a_closed_standard_output_is_code_141() -> None:
     )  # fmt: skip
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b""), "1 means that something was found"
+
+
+_COUNT_THREADS = """
+import os, typer
+from skeletonhunter import cli
+
+def build():
+    app = typer.Typer()
+
+    @app.command()
+    def count():
+        import numpy as np
+        from scipy import linalg
+
+        square = np.ones((2000, 2000))
+        linalg.norm(square @ square)
+        print(len(os.listdir("/proc/self/task")))
+
+    return app
+
+cli.main([], build=build)
+"""
+
+
+@pytest.mark.parametrize(("chosen", "threads"), [(None, 1), ("2", 2)])
+def test_linear_algebra_takes_one_thread_unless_the_environment_says_otherwise(
+    chosen: str | None, threads: int
+) -> None:
+    name = "OPENBLAS_NUM_THREADS"
+    others = {key: value for key, value in os.environ.items() if key != name}
+    environment = others if chosen is None else {**others, name: chosen}
+    done = subprocess.run(
+        [sys.executable, "-c", _COUNT_THREADS],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    cores = len(os.sched_getaffinity(0))
+    assert min(int(done.stdout), 2) == min(threads, cores)
