@@ -5,8 +5,8 @@ first complete version of a pane counts. A second is complete when the watermark
 that is not idle has passed it.
 
 Where agents that were cut off together send what they have kept, one worker may have read all of
-its partitions before another has begun, of whose partitions the last message says that they are
-idle. So idle partitions are waited for as long as one is returning.
+its partitions before another has begun; the newest punctuations of the other's partitions are idle
+still. So idle partitions are waited for as long as one is returning.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from schemas.documents.incident import Incident
 class HeldLoss:
     """component and loss [1] of an incident, as they were written.
 
-    log_odds  ln of how much likelier the counts are where the loss goes on than where it has gone,
-              since they spoke most for the former
+    log_odds  ln of the likelihood ratio of the counts, the loss going on against gone, since that
+              ratio was highest; at most 0
     """
 
     family: ClassVar[Family] = "reachability"
@@ -51,10 +51,10 @@ class HeldLoss:
         return self.parameters.longest_s
 
     def over(self, state: FabricState, second: int) -> bool:
-        """Whether the probes of its paths since some second deny so much loss.
+        """Whether the probes of its paths since some second exclude so much loss.
 
-        A cumulative sum of log likelihood ratios of Poisson counts, which starts anew when they
-        speak for the loss; counts are divided by the dispersion of the fabric's losses.
+        A cumulative sum of log likelihood ratios of Poisson counts, which starts anew at 0 where
+        they support the loss; counts are divided by the dispersion of the fabric's losses.
         Source  Page, Biometrika 1954
         """
         factored = state.incidence.factored()  # before the components: it adds what is missing
