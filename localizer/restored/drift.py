@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from localizer.baselines.drift import DriftBaselineParameters
 from localizer.explanation import document
+from localizer.restored.held import F64
 from localizer.state.fabric_state import FabricState
 from localizer.verdicts.verdict import Family
 from schemas.documents.incident import Incident
@@ -21,6 +22,7 @@ class HeldDrift:
     """An incident that is held for as long as the drift baseline remembers."""
 
     family: ClassVar[Family] = "drift"
+    until_named: ClassVar[bool] = True
     component: str
     longest_s: int
 
@@ -31,6 +33,6 @@ class HeldDrift:
             return None
         return cls(incident.component, memory.blocks * memory.block_s)
 
-    def over(self, state: FabricState, second: int) -> bool:
+    def over(self, state: FabricState, second: int, share: F64) -> bool:
         """Never: growth that has stopped shows in hours only."""
         return False

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from localizer.options import Options
 from localizer.restored.drift import HeldDrift
-from localizer.restored.held import Held
+from localizer.restored.held import F64, Held
 from localizer.restored.latency import HeldLatency
 from localizer.restored.loss import HeldLoss
 from localizer.restored.silence import restore_silence
@@ -53,7 +55,8 @@ class RestoredIncidents:
     ) -> set[str]:
         """Ids of the incidents that stay open at a second although no verdict names them.
 
-        verdicts  of this second: an incident that they name is held no longer
+        verdicts  of this second: an incident about latency or drift that they name is held no
+                  longer
         jumped    event time has jumped, so that what happened meanwhile is unknown
         """
         if not self._held:
@@ -61,10 +64,26 @@ class RestoredIncidents:
         self._begun_s = second if self._begun_s is None else self._begun_s
         if jumped:
             self._held.clear()
+        begun_for_s = second - self._begun_s
         named = {(each.family, each.component) for each in verdicts}
         for incident_id, held in list(self._held.items()):
             known_again = (held.family, held.component) in named
-            expired = second - self._begun_s > held.longest_s
-            if known_again or expired or held.over(state, second):
+            if (known_again and held.until_named) or begun_for_s > held.longest_s:
+                del self._held[incident_id]
+                continue
+            share = _crossing(state, held.component)
+            if share.any():
+                over = held.over(state, second, share)
+            else:  # none of its paths has been probed yet, or none is probed any more
+                over = begun_for_s > self._options.retention.live_s
+            if over:
                 del self._held[incident_id]
         return set(self._held)
+
+
+def _crossing(state: FabricState, component: str) -> F64:
+    """(P,) share of each path's traversals that cross a component."""
+    factored = state.incidence.factored()  # before the components: it adds what is missing
+    if component not in state.incidence.components:
+        return np.zeros(len(state.index))
+    return factored.column(state.incidence.components.index(component))

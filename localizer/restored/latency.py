@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from localizer.restored.held import effect_of
+from localizer.restored.held import F64, effect_of
 from localizer.restored.parameters import RestoredParameters
 from localizer.state.fabric_state import FabricState
 from localizer.verdicts.verdict import Family
@@ -26,6 +26,7 @@ class HeldLatency:
     """component, effect_us and bad_paths of an incident, as they were written."""
 
     family: ClassVar[Family] = "latency"
+    until_named: ClassVar[bool] = True
     component: str
     effect_us: float
     bad_paths: int
@@ -44,15 +45,11 @@ class HeldLatency:
         """See ``Held``."""
         return self.parameters.longest_s
 
-    def over(self, state: FabricState, second: int) -> bool:
+    def over(self, state: FabricState, second: int, share: F64) -> bool:
         """Whether the newest window shows its paths quicker than they were."""
         found, parameters = state.latency.deviation, self.parameters
         if found is None:
             return False
-        factored = state.incidence.factored()  # before the components: it adds what is missing
-        if self.component not in state.incidence.components:
-            return True  # nothing crosses it any more
-        share = factored.column(state.incidence.components.index(self.component))
         rows = np.flatnonzero((share >= 0.5)[: len(found.valid)] & found.valid)
         faster_us = -found.excess_us[rows]
         healed = faster_us >= parameters.healed_effect * self.effect_us

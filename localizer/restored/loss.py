@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from localizer.restored.held import effect_of
+from localizer.restored.held import F64, effect_of
 from localizer.restored.parameters import RestoredParameters
 from localizer.state.fabric_state import FabricState
 from localizer.verdicts.verdict import Family
@@ -29,6 +29,7 @@ class HeldLoss:
     """
 
     family: ClassVar[Family] = "reachability"
+    until_named: ClassVar[bool] = False  # one sighting may be the only one in minutes
     component: str
     loss: float
     parameters: RestoredParameters
@@ -50,17 +51,13 @@ class HeldLoss:
         """See ``Held``."""
         return self.parameters.longest_s
 
-    def over(self, state: FabricState, second: int) -> bool:
+    def over(self, state: FabricState, second: int, share: F64) -> bool:
         """Whether the probes of its paths since some second exclude so much loss.
 
         A cumulative sum of log likelihood ratios of Poisson counts, which starts anew at 0 where
         they support the loss; counts are divided by the dispersion of the fabric's losses.
         Source  Page, Biometrika 1954
         """
-        factored = state.incidence.factored()  # before the components: it adds what is missing
-        if self.component not in state.incidence.components:
-            return True  # nothing crosses it any more
-        share = factored.column(state.incidence.components.index(self.component))
         rows = np.flatnonzero(share)
         sent, lost = (
             state.history.counts(name, second, 1)[rows].astype(np.float64)

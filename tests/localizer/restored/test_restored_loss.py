@@ -26,21 +26,28 @@ LOSS = 0.003
 NUMBERS = {each: number for number, each in enumerate(CLUSTER.paths)}
 
 
-def seconds(which: range, rnic: str) -> Iterator[list[Message]]:
-    """Messages of some seconds, the same for each reader: an rnic loses a few of its probes."""
+def seconds(which: range, rnic: str, probed_from: int) -> Iterator[list[Message]]:
+    """Messages of some seconds, the same for each reader: an rnic loses a few of its probes.
 
-    def weather(p: Path, at: int) -> Second:
-        if not BEGINS <= at < ENDS or rnic not in (p.src_real_ip, p.dst_real_ip):
+    probed_from  second from which on the rnic is probed
+    """
+
+    def weather(p: Path, at: int) -> Second | None:
+        if rnic not in (p.src_real_ip, p.dst_real_ip):
+            return Second()
+        if at < probed_from:
+            return None
+        if not BEGINS <= at < ENDS:
             return Second()
         return Second(lost=int(np.random.default_rng((at, NUMBERS[p])).binomial(4, LOSS)))
 
     return (CLUSTER.second(at, weather) for at in which)
 
 
-def judged(localizer: Localizer, which: range) -> list[Incident]:
+def judged(localizer: Localizer, which: range, probed_from: int = 0) -> list[Incident]:
     """The newest document of each incident, from these seconds alone."""
     found: list[Incident] = []
-    for messages in seconds(which, "r2.0"):
+    for messages in seconds(which, "r2.0", probed_from):
         found += observe(localizer, messages).incidents
     return newest(found)
 
@@ -51,10 +58,12 @@ def incident() -> Incident:
     return found
 
 
-def restarted(incident: Incident, until: int, options: Options | None = None) -> list[Incident]:
+def restarted(
+    incident: Incident, until: int, options: Options | None = None, probed_from: int = 0
+) -> list[Incident]:
     localizer = Localizer(topology=CLUSTER.topology, options=options)
     localizer.restore([incident])
-    return judged(localizer, range(STARTS - REREAD_S, until))
+    return judged(localizer, range(STARTS - REREAD_S, until), probed_from)
 
 
 def test_only_windows_of_minutes_show_it(incident: Incident) -> None:
@@ -67,6 +76,16 @@ def test_only_windows_of_minutes_show_it(incident: Incident) -> None:
 
 def test_it_goes_on_while_it_loses(incident: Incident) -> None:
     assert all(each.state != "resolved" for each in restarted(incident, ENDS))
+
+
+def test_it_goes_on_where_its_paths_are_not_probed_in_the_first_minute(incident: Incident) -> None:
+    late = STARTS - REREAD_S + 60
+    assert all(each.state != "resolved" for each in restarted(incident, ENDS, None, late))
+
+
+def test_it_ends_where_nothing_crosses_it_any_more(incident: Incident) -> None:
+    (over,) = restarted(incident, STARTS + 60, None, ENDS)
+    assert (over.incident_id, over.state) == (incident.incident_id, "resolved")
 
 
 def test_it_ends_when_its_probes_come_back(incident: Incident) -> None:
