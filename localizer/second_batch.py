@@ -6,7 +6,7 @@ that is not idle has passed it.
 
 Where agents that were cut off together send what they have kept, one worker may have read all of
 its partitions before another has begun; the newest punctuations of the other's partitions are idle
-still. So idle partitions are waited for as long as one is returning.
+still. So idle partitions are waited for as long as all others are returning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ class AssemblyParameters:
     jump_s           a gap in event time longer than this is a jump: its seconds are not judged
     most_incomplete  panes and windows of which chunks are missing; beyond, the oldest is dropped
     idle_s           an idle partition so far behind is dropped; it may come again
-    returning_s      one so far behind is not waited for although another is returning
     """
 
     jump_s: int = parameter(
@@ -39,10 +38,6 @@ class AssemblyParameters:
         10_000, unit="panes and windows", source="chosen: bounds what untrusted chunks may add"
     )
     idle_s: int = parameter(900, unit="s", source="chosen: as long as hosts are remembered")
-    returning_s: int = parameter(
-        3600, unit="s",
-        source="chosen: an owner that dies while its partition returns must not end judging",
-    )  # fmt: skip
 
 
 DEFAULT: Final = AssemblyParameters()
@@ -162,14 +157,16 @@ class Assembler:
         seconds = max(header.watermark_ms // 1000, known.seconds)
         return self._marks | {header.partition: _Mark(seconds, header.idle, header.returning)}
 
-    def _complete_until(self, marks: Mapping[int, _Mark]) -> int:
+    @staticmethod
+    def _complete_until(marks: Mapping[int, _Mark]) -> int:
         """The second before which everything is there."""
         every = [each.seconds for each in marks.values()]
-        newest = max(every, default=0)
-        if any(each.returning for each in marks.values()):
-            return min(each for each in every if each >= newest - self._parameters.returning_s)
-        live = [each.seconds for each in marks.values() if not each.idle]
-        return min(live, default=newest)  # all idle: their last watermarks are final
+        live = [each for each in marks.values() if not each.idle]
+        returning = any(each.returning for each in marks.values())
+        if returning and all(each.returning for each in live):
+            return min(every)
+        # All idle: their last watermarks are final.
+        return min((each.seconds for each in live), default=max(every, default=0))
 
     def _until(self, watermark_s: int) -> Iterator[SecondBatch]:
         if self.judged_s is None:

@@ -88,18 +88,20 @@ def test_a_partition_that_does_not_return_is_waited_for_until_the_other_has() ->
     assert join.upto(302, 0).said[-2:] == [["pane300 p0 e0 c0"], []]
 
 
-def test_an_owner_that_dies_while_its_partition_returns_does_not_end_judging() -> None:
-    join = Join().add(chunk(0), chunk(0, partition=1)).upto(1, 0).upto(1, 1, returning=True)
-    later = DEFAULT.returning_s + 2
-    join.add(chunk(later)).upto(later + 1, 0)
-    assert join.seconds[-1] == later
+def test_a_host_that_returns_holds_up_no_partition_that_was_never_silent() -> None:
+    join = Join().add(*(chunk(0, partition=each) for each in range(3)))
+    join.upto(1, 0).upto(1, 1, idle=True).upto(1, 2, idle=True)
+    join.add(chunk(1)).upto(2, 0)
+    assert join.seconds == [0, 1]
+    join.add(chunk(2), chunk(2, partition=1)).upto(3, 1, returning=True).upto(3, 0)
+    assert join.said[-1] == ["pane2 p0 e0 c0", "pane2 p1 e0 c0"]
 
 
 def test_it_is_known_before_which_punctuations_complete_a_second() -> None:
-    rng = random.Random(4)
+    rng, returns = random.Random(4), random.Random(5)
     join, marks, found = Join().add(chunk(0)).upto(0).upto(1), [1, 1, 1], 0
     for _ in range(300):
-        partition, idle, back = rng.randrange(3), rng.random() < 0.2, rng.random() < 0.1
+        partition, idle, back = rng.randrange(3), rng.random() < 0.2, returns.random() < 0.1
         marks[partition] = at = marks[partition] + rng.randrange(3)
         header = punctuation(START_S + at, partition, idle=idle)._replace(returning=back)
         said = join.assembler.completes(header)
